@@ -24,7 +24,7 @@ from whyperf.cli.groups import word_of
 from whyperf.cli.output.lists import ROWS
 from whyperf.explain import states
 from whyperf.explain.causes import Cause
-from whyperf.explain.experiments.tries import TRIES
+from whyperf.explain.experiments.tries import TRIES, Try
 from whyperf.explain.wording.catalog import capitalized, templates
 from whyperf.explain.wording.experiments import try_words
 from whyperf.profile import shipped_workload, shipped_workload_names
@@ -293,6 +293,19 @@ def _plain(sentence: str) -> str:
     return _example(OPTIONAL.sub("", sentence))
 
 
+def _takes_away(tried: Try) -> str:
+    """The causes of an experiment, or how else it shows them."""
+    if tried.pace is not None:
+        return "none; losses and delays show"
+    if tried.halves:
+        return f"none; halves that of {_codes(tried.halves)}"
+    return _codes(tried.relieves) if tried.relieves else f"none; may raise that of {_codes(tried.may_raise)}"
+
+
+def _codes(causes: Iterable[Cause]) -> str:
+    return ", ".join(f"`{cause}`" for cause in causes)
+
+
 def _tried(cause: Cause, *, is_remedy: bool = False) -> str:
     """The experiments that take away the limit of a cause: remedies first, and first those that are made for it."""
     found = [tried for tried in TRIES if cause in tried.relieves and (tried.is_remedy or not is_remedy)]
@@ -314,7 +327,7 @@ def experiments() -> str:
         (
             f"`{tried.name}`",
             capitalized(try_words(tried.name)),
-            "none; losses and delays show" if tried.is_slower else ", ".join(f"`{cause}`" for cause in tried.relieves),
+            _takes_away(tried),
             "yes" if tried.is_remedy else "no",
             tried.only_for or "any",
         )

@@ -309,7 +309,14 @@ def test_what_was_tried_is_listed_by_its_gain() -> None:
     assert Cause.TINY_WRITES in tried[0].relieves
 
 
-PACED = Planned("paced-at-80-percent", {"pacing_rate_bps": 1}, (), is_remedy=False, is_slower=True)
+PACED, HALF_PACED, QUARTER_PACED = (
+    Planned(name, {"pacing_rate_bps": rate}, (), is_remedy=False, pace=pace)
+    for name, rate, pace in (
+        ("paced-at-80-percent", 1, 0.8),
+        ("paced-at-half", 2, 0.5),
+        ("paced-at-a-quarter", 3, 0.25),
+    )
+)
 LOSING, CLEAN = Sign(50, 1000, 0.08), Sign(0, 1000, 0.03)
 
 
@@ -325,6 +332,49 @@ def test_a_slower_pace_separates_sending_too_much_from_random_loss() -> None:
     assert ladder.beliefs[Cause.RANDOM_LOSS] > 0.7 > 3 * ladder.beliefs[Cause.POLICER]
     (tried,) = tried_of(ladder)
     assert (tried.losses_end, tried.queue_empties) == (False, False)
+
+
+@pytest.mark.parametrize("rate", [0.4, 1.1], ids=["the path is slower at times", "the pace holds nothing back"])
+def test_a_pace_that_is_not_kept_shows_nothing_and_a_slower_one_comes_next(rate: float) -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RANDOM_LOSS, Cause.POLICER)]
+    ladder = Ladder([PACED, HALF_PACED, QUARTER_PACED], prior_of(two))
+    assert ladder.following() == (PACED,)
+    losing = replace(LOSING, round_trip_s=None)
+    ladder.see({1: {ORIGINAL: 1.0, PACED.name: rate}}, {1: {ORIGINAL: losing, PACED.name: losing}})
+    assert ladder.slower[PACED.name].losses_end is False
+    assert ladder.beliefs == pytest.approx(ladder.prior)
+    assert HALF_PACED in ladder.following()
+    assert QUARTER_PACED not in ladder.following()
+    clean = replace(CLEAN, round_trip_s=None)
+    ladder.see(
+        {1: {ORIGINAL: 1.0, PACED.name: rate, HALF_PACED.name: 0.5}},
+        {1: {ORIGINAL: losing, PACED.name: losing, HALF_PACED.name: clean}},
+    )
+    assert ladder.beliefs[Cause.POLICER] > 0.7 > 3 * ladder.beliefs[Cause.RANDOM_LOSS]
+    assert QUARTER_PACED not in ladder.following()
+
+
+HALF_BUFFER = Planned(
+    "half-receive-buffer", {"receive_buffer_bytes": 1}, (), is_remedy=False, halves=(Cause.RECEIVE_BUFFER,)
+)
+
+
+@pytest.mark.parametrize(("rate", "cause"), [(0.52, Cause.RECEIVE_BUFFER), (1.0, Cause.POLICER)])
+def test_half_of_a_limit_halves_the_rate_and_half_of_nothing_leaves_it(rate: float, cause: Cause) -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RECEIVE_BUFFER, Cause.POLICER)]
+    ladder = Ladder([HALF_BUFFER], prior_of(two))
+    assert ladder.following() == (HALF_BUFFER,)
+    ladder.see({block: {ORIGINAL: 1.0, HALF_BUFFER.name: rate} for block in (1, 2)})
+    assert ladder.beliefs[cause] > 0.7 > 2 * max(value for name, value in ladder.beliefs.items() if name != cause)
+    # What lowers the rate is no proof.
+    assert ladder.proved is None
+
+
+def test_less_than_twice_enough_lowers_the_rate_in_part() -> None:
+    """It says little: what has half now may be the next limit."""
+    ladder = Ladder([HALF_BUFFER], prior_of(certain(Cause.POLICER, 0.6)))
+    ladder.see({block: {ORIGINAL: 1.0, HALF_BUFFER.name: 0.8} for block in (1, 2)})
+    assert ladder.beliefs[Cause.POLICER] == pytest.approx(ladder.prior[Cause.POLICER], abs=0.02)
 
 
 def test_a_queue_that_empties_is_that_of_a_bottleneck() -> None:

@@ -8,10 +8,11 @@ import pytest
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Known, Tried, Why
 from whyperf.explain.experiments.beliefs import curious, prior_of
+from whyperf.explain.experiments.changing import FirstRate
 from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.load_settings import excluded
 from whyperf.explain.experiments.question import Arrival, Lengths, lengths_of
-from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, planned
+from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, planned
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.setup import Setup
 from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words
@@ -55,6 +56,21 @@ def tried(setup: Setup, seen: FirstRate = LOOK, kind: Kind = "rate") -> dict[str
         ({"near_cpus": "0", "far_cpus": "0"}, "own-cpus", {"near_cpus": "auto", "far_cpus": "auto"}),
         ({"near_cpus": "0", "far_cpus": "1"}, "free-cpus", {"near_cpus": "auto", "far_cpus": "auto"}),
         ({}, "paced-at-twice", {"pacing_rate_bps": 200_000_000}),
+        ({}, "paced-at-half", {"pacing_rate_bps": 50_000_000}),
+        ({}, "paced-at-a-quarter", {"pacing_rate_bps": 25_000_000}),
+        ({"window_bytes": 65_536}, "half-receive-buffer", {"window_bytes": 32_768}),
+        ({"receive_buffer_bytes": 65_536}, "half-receive-buffer", {"receive_buffer_bytes": 32_768}),
+        # setsockopt(2) doubles what is asked for.
+        ({}, "half-receive-buffer", {"receive_buffer_bytes": 6_291_456 // 4}),
+        ({}, "half-send-buffer", {"send_buffer_bytes": 4_194_304 // 4}),
+        ({"path_rtt_ms": 10.0}, "path-twice-as-long", {"path_rtt_ms": 20.0}),
+        (
+            {"path_rtt_ms": 10.0, "path_delay_back_ms": 8.0},
+            "path-twice-as-long",
+            {"path_rtt_ms": 20.0, "path_delay_back_ms": 16.0},
+        ),
+        ({"direction": "receive"}, "other-direction", {"direction": "send"}),
+        ({}, "busy-polling", {"busy_poll_us": 50}),
     ],
 )
 def test_what_an_experiment_sets(factors: dict[str, Any], name: str, wanted: dict[str, Any]) -> None:
@@ -164,11 +180,12 @@ def test_the_path_of_others_gets_no_more_than_the_load_asks_for() -> None:
     setup = setup_of("network", connections=4, write_rate_bps=10_000_000)
     assert {"no-asked-rate", "four-times-the-connections"} <= set(tried(setup))
     careful = tried(setup, FirstRate(rate_bps=1e8, is_foreign=True))
-    assert not {"no-asked-rate", "four-times-the-connections"} & set(careful)
+    assert not {"no-asked-rate", "four-times-the-connections", "other-direction"} & set(careful)
     assert {"no-asked-rate"} <= set(tried(setup, FirstRate(rate_bps=1e8, is_foreign=True, allows_harm=True)))
 
 
-RATE_ONLY = {"more-requests", "four-times-the-connections", "no-asked-rate", "paced-at-80-percent"}
+RATE_ONLY = {"more-requests", "four-times-the-connections", "no-asked-rate", "path-twice-as-long"}
+RATE_ONLY |= {"paced-at-80-percent", "paced-at-half", "paced-at-a-quarter", "half-receive-buffer", "half-send-buffer"}
 LATENCY_ONLY = {"half-the-load", "drained-queue", "path-with-codel"}
 
 

@@ -26,6 +26,7 @@ from whyperf.disturb.namespace import OF_HOST, entering
 from whyperf.disturb.orders import Namespace, Orders
 from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
+from whyperf.explain.experiments.changing import Levels
 from whyperf.explain.experiments.environments import (
     CONTROL,
     CPUS,
@@ -39,7 +40,7 @@ from whyperf.explain.experiments.goals import RATE, Obstacle, refuse_unwritable
 from whyperf.explain.experiments.kept import folder_of, keep
 from whyperf.explain.experiments.ladder import AT_ONCE, MIN_PAIRS, ORIGINAL, Ladder
 from whyperf.explain.experiments.question import BLOCKS, NAME
-from whyperf.explain.experiments.tries import Levels, Planned
+from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.wording.experiments import try_words
 from whyperf.record import Experiment

@@ -12,6 +12,7 @@ from whyperf.analyze.text import count
 from whyperf.cli.exits import UsageError
 from whyperf.cli.output.explanation import explained
 from whyperf.cli.workflows.made_elsewhere import refuse_other_files, refuse_own_command, refuse_variables
+from whyperf.explain.experiments.changing import FirstRate
 from whyperf.explain.experiments.goals import (
     RATE,
     First,
@@ -25,7 +26,7 @@ from whyperf.explain.experiments.goals import (
 from whyperf.explain.experiments.ladder import MIN_PAIRS
 from whyperf.explain.experiments.load_settings import excluded
 from whyperf.explain.experiments.question import BLOCKS, Arrival, Lengths, lengths_of, question_of
-from whyperf.explain.experiments.tries import FirstRate, Planned, is_foreign, making, planned
+from whyperf.explain.experiments.tries import Planned, is_foreign, making, planned
 from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.explain.setup import Setup
 from whyperf.plan import Cell, Plan

@@ -29,8 +29,9 @@ class Tried(FrozenModel):
 
     Gains are rates with the change over those of the original, or latencies of the original over those with it; the
     ends of the interval hold at every look. `parts` are the names of experiments that were made together. `is_of_path`
-    says that it changed what only the embedded testbed has in its hands. `losses_end` and `queue_empties` are what a
-    slower pace shows, and `has_queue` whether something waits in the original; None where it does not show.
+    says that it changed what only the embedded testbed has in its hands. `halves` are causes whose limit it made half
+    as high: the rate falls as much where one of them limits. `losses_end` and `queue_empties` are what a slower pace
+    shows, and `has_queue` whether something waits in the original; None where it does not show.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Tried(FrozenModel):
     relieves: list[str]
     is_remedy: bool
     is_of_path: bool = False
+    halves: list[str] = Field(default_factory=list)
     losses_end: bool | None = None
     queue_empties: bool | None = None
     has_queue: bool | None = None
@@ -250,6 +252,7 @@ def tried_of(ladder: Ladder) -> list[Tried]:
             relieves=[str(cause) for cause in each.relieves],
             is_remedy=each.is_remedy,
             is_of_path=each.is_of_path,
+            halves=[str(cause) for cause in each.halves],
             **asdict(ladder.slower.get(each.name, Slower())),
             parts=list(each.parts),
         )

@@ -6,11 +6,22 @@ stands in a queue leaves it, unless others fill it. That separates causes that n
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from statistics import mean
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.decide import CANDIDATES
-from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, RAISED_IN_PART, Gains, likelihood
+from whyperf.explain.experiments.outcomes import (
+    HALVED,
+    HALVED_ELSE,
+    LOWERED,
+    RAISED_IF_RELIEVED,
+    RAISED_IN_PART,
+    RAISES_FROM,
+    Gains,
+    likelihood,
+    likelihood_of_half,
+)
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.explanation import CauseProbability
 
@@ -169,16 +180,38 @@ def updated(
 ) -> Beliefs:
     """The beliefs after the outcomes of experiments, and after the signs of those at a slower pace."""
     now = dict(beliefs)
+    if (slowest := slowest_of(tries, found)) is not None:
+        signs = (slower or {}).get(slowest.name, Slower())
+        now = dict(_whole({name: share * signs_likelihood(signs, name) for name, share in now.items()}))
     for each in tries:
-        if each.is_slower:
-            signs = (slower or {}).get(each.name, Slower())
-            now = {name: share * signs_likelihood(signs, name) for name, share in now.items()}
-            now = dict(_whole(now))
-        elif each.name in found:
-            often = {name: raised(each, name) for name in now}
-            likely = {of: likelihood(found[each.name], of) for of in set(often.values())}
-            now = dict(_whole({name: share * likely[often[name]] for name, share in now.items()}))
+        if each.name in found and not each.is_slower:
+            now = dict(_whole(_weighed(now, each, found[each.name])))
     return now
+
+
+def _weighed(beliefs: Beliefs, tried: Planned, found: Gains) -> dict[str, float]:
+    """Each belief times the likelihood of the outcome where this cause limits."""
+    if tried.halves:
+        half = {is_limit: likelihood_of_half(found, is_limit=is_limit) for is_limit in (True, False)}
+        return {name: share * half[name in tried.halves] for name, share in beliefs.items()}
+    often = {name: raised(tried, name) for name in beliefs}
+    likely = {of: likelihood(found, of) for of in set(often.values())}
+    return {name: share * likely[often[name]] for name, share in beliefs.items()}
+
+
+def slowest_of(tries: Sequence[Planned], found: Mapping[str, Gains]) -> Planned | None:
+    """The experiment of the slowest pace that was kept, whose signs say what limits; None without one."""
+    kept = [each for each in tries if each.name in found and keeps_pace(each, found[each.name])]
+    return min(kept, key=lambda each: each.pace or 1.0, default=None)
+
+
+def keeps_pace(tried: Planned, found: Gains) -> bool:
+    """True where the rate is that of the pace.
+
+    A higher one was not held back. A lower one had another limit for a part of the time, as on a path that is slower
+    then: queues fill and segments are lost there at that pace, too.
+    """
+    return tried.pace is not None and abs(found.mean - log(tried.pace)) <= log(RAISES_FROM) + found.error
 
 
 def raised(tried: Planned, cause: str) -> float:
@@ -209,6 +242,9 @@ def _outcomes(beliefs: Beliefs, tried: Planned) -> list[list[list[float]]]:
     if tried.is_slower:
         ended = [[of(name) for name in beliefs] for of in (ends_losses, empties_queue)]
         return [[yes, [1 - each for each in yes]] for yes in ended]
+    if tried.halves:
+        half = [HALVED if name in tried.halves else HALVED_ELSE for name in beliefs]
+        return [[half, [1 - each for each in half]]]
     up = [raised(tried, name) for name in beliefs]
     return [[up, [LOWERED] * len(up), [max(0.0, 1 - each - LOWERED) for each in up]]]
 

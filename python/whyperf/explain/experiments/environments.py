@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.commands import raised_numbers
-from whyperf.explain.experiments.tries import TRIES, Levels, Planned, together
+from whyperf.explain.experiments.changing import Levels
+from whyperf.explain.experiments.tries import TRIES, Planned, together
 from whyperf.explain.setup import Facts
 
 CPUS, CONTROL = "cpus", "congestion_control"

@@ -7,7 +7,17 @@ again, what raised the rate, until its gain is certain. So the noise is that of 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from whyperf.explain.experiments.beliefs import Beliefs, Sign, Slower, curious, information, merged, slower_of, updated
+from whyperf.explain.experiments.beliefs import (
+    Beliefs,
+    Sign,
+    Slower,
+    curious,
+    information,
+    keeps_pace,
+    merged,
+    slower_of,
+    updated,
+)
 from whyperf.explain.experiments.outcomes import MOST, PRIOR_SPREAD, RAISES_FROM, Gains, gains_of
 from whyperf.explain.experiments.tries import THIRD, TOGETHER, WITHOUT, Planned
 
@@ -125,6 +135,10 @@ class Ladder:
 
     def _belief(self, tried: Planned) -> float:
         return sum(self.chosen_by[str(cause)] for cause in tried.relieves)
+
+    def _was_not_kept(self, paced: Planned) -> bool:
+        found = self.gains.get(paced.name)
+        return found is not None and not keeps_pace(paced, found)
 
     @property
     def proved(self) -> Planned | None:
@@ -255,8 +269,17 @@ class Ladder:
         if tried.name.startswith(WITHOUT):
             # They only narrow down what all remedies do.
             return False
+        if tried.pace is not None and not all(
+            self._was_not_kept(each) for each in self.tries if _is_faster(each, tried)
+        ):
+            return False
         found = self.gains.get(tried.name)
         if found is None:
             return True
         is_open = found.high >= RAISES_FROM and not found.is_sure
         return found.pairs < self.pairs and (is_open or tried.name in self.named)
+
+
+def _is_faster(tried: Planned, than: Planned) -> bool:
+    """True for an experiment of a pace between that of another and the rate."""
+    return tried.pace is not None and than.pace is not None and tried.pace > than.pace

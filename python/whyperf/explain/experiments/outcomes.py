@@ -26,6 +26,11 @@ the rate in 12 of 23 such situations (seed 20261203), because both share a path 
 RAISED_IN_PART = 0.4
 """The same of a path twice as fast, or of datagrams, where what limits holds up a part of the time, or TCP alone: they
 raised the rate in 10 of 24 such situations (seed 20261203 and the first look at the reports)."""
+HALF_FROM, HALF_TO = 0.4, 0.65
+"""The rate with half of a limit over the one without: a half, as far as the kernel's bookkeeping allows."""
+HALVED, HALVED_ELSE, IN_PART = 0.8, 0.05, 0.15
+"""Shares of changes that halved the rate: of those that make the limit half as high, of others; and of others that
+lowered it less, because what has half now is the next limit. All three are assumptions."""
 RAISED_TOGETHER = 0.12
 """The same of many changes at once, none of which undoes the limit by its description."""
 
@@ -108,6 +113,18 @@ def likelihood(found: Gains, raised: float, lowered: float = LOWERED) -> float:
     above = _between(value, error, log(RAISES_FROM), log(MOST))
     below = _between(value, error, -log(MOST), -log(RAISES_FROM))
     return raised * above + lowered * below + max(0.0, 1 - raised - lowered) * same
+
+
+def likelihood_of_half(found: Gains, *, is_limit: bool) -> float:
+    """The same of a change that makes something half as high, where that is the limit, or where it is not."""
+    value, error = max(-log(MOST), found.mean), found.error
+    half = _between(value, error, log(HALF_FROM), log(HALF_TO))
+    less = _between(value, error, log(HALF_TO), -log(RAISES_FROM))
+    same = exp(-0.5 * (value / error) ** 2) / (error * sqrt(2 * pi))
+    if is_limit:
+        rest = (1 - HALVED) / 2
+        return HALVED * half + rest * less + rest * same
+    return HALVED_ELSE * half + IN_PART * less + (1 - HALVED_ELSE - IN_PART) * same
 
 
 def _between(value: float, error: float, low: float, high: float) -> float:

@@ -3,6 +3,7 @@
 from whyperf.analyze.text import count, seconds, si, significant
 from whyperf.explain.experiments.answer import Answer, Tried, Why
 from whyperf.explain.experiments.goals import NS, RATE_NAME
+from whyperf.explain.experiments.outcomes import HALF_FROM, HALF_TO
 from whyperf.explain.experiments.tries import WITHOUT
 from whyperf.explain.wording.catalog import capitalized, change_text, interval_text, listed, render, template
 
@@ -120,13 +121,19 @@ def shows_words(tried: Tried, why: Why) -> str:
         return ""
     if signs := _signs(tried):
         return listed([template("sign", sign) for sign in signs])
-    likely = {each.cause: each.probability for each in why.probabilities}
-    if tried.outcome == "raises":
-        first = max(tried.relieves, key=lambda cause: likely.get(cause, 0.0))
+    fitting = tried.relieves if tried.outcome == "raises" else tried.halves if _is_half(tried) else []
+    if fitting:
+        likely = {each.cause: each.probability for each in why.probabilities}
+        first = max(fitting, key=lambda cause: likely.get(cause, 0.0))
         return f"fits {template('limit', first)}" if likely.get(first, 0.0) >= _FITS else ""
-    if tried.outcome == "same" and tried.is_remedy:
-        return f"not {listed([template('limit', cause) for cause in tried.relieves], 'or')}"
+    excluded = tried.halves or (tried.relieves if tried.is_remedy else [])
+    if tried.outcome == "same" and excluded:
+        return f"not {listed([template('limit', cause) for cause in excluded], 'or')}"
     return ""
+
+
+def _is_half(tried: Tried) -> bool:
+    return tried.outcome == "lowers" and HALF_FROM <= tried.gain <= HALF_TO
 
 
 def _signs(tried: Tried) -> list[str]:

@@ -26,6 +26,7 @@ from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.goals import RATE, Goal
 from whyperf.explain.experiments.kept import folder_of, keep
 from whyperf.explain.experiments.ladder import MIN_PAIRS, ORIGINAL, Ladder, Rates
+from whyperf.explain.experiments.tries import chosen
 from whyperf.foreign import visible
 from whyperf.plan import Plan, PlannedTrial, announcements, trial_seconds
 from whyperf.record import Experiment
@@ -198,7 +199,7 @@ class _Running:
 
     def __post_init__(self) -> None:
         question = self.question
-        prior = prior_of(question.cell.probabilities, question.excluded)
+        prior = prior_of(question.cell.probabilities, question.excluded, chosen(question.tries))
         named = {each.name for each in question.tries} if question.is_named else ()
         prior_spread = question.goal.prior_spread
         self.ladder = Ladder(

@@ -14,13 +14,13 @@ from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.outcomes import (
     HALVED,
     HALVED_ELSE,
-    LOWERED,
     RAISED_IF_RELIEVED,
     RAISED_IN_PART,
     RAISES_FROM,
     Gains,
     likelihood,
     likelihood_of_half,
+    lowered_where,
 )
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.explanation import CauseProbability
@@ -150,12 +150,14 @@ and 20261403): 5 % for 48 causes. The evidence names a wrong cause first in 5 to
 """
 
 
-def prior_of(ranked: Sequence[CauseProbability], excluded: Collection[str] = ()) -> Beliefs:
-    """The probabilities that the evidence gave; each cause has some, and next to nothing what is `excluded` by the
-    load's own settings.
+def prior_of(
+    ranked: Sequence[CauseProbability], excluded: Collection[str] = (), chosen: Collection[str] = ()
+) -> Beliefs:
+    """The probabilities that the evidence gave; each cause has some, more what is `chosen` by the load's own settings,
+    and next to nothing what is `excluded` by them.
     """
     given = {each.cause: each.probability for each in ranked}
-    found = {name: max(MIN_SHARE, given.get(name, 0.0)) for name in CANDIDATES}
+    found = {name: max(MIN_CHOSEN if name in chosen else MIN_SHARE, given.get(name, 0.0)) for name in CANDIDATES}
     return _whole({name: share if name not in excluded else _NONE * share for name, share in found.items()})
 
 
@@ -246,7 +248,8 @@ def _outcomes(beliefs: Beliefs, tried: Planned) -> list[list[list[float]]]:
         half = [HALVED if name in tried.halves else HALVED_ELSE for name in beliefs]
         return [[half, [1 - each for each in half]]]
     up = [raised(tried, name) for name in beliefs]
-    return [[up, [LOWERED] * len(up), [max(0.0, 1 - each - LOWERED) for each in up]]]
+    down = [lowered_where(each) for each in up]
+    return [[up, down, [max(0.0, 1 - each - less) for each, less in zip(up, down, strict=True)]]]
 
 
 def _whole(shares: Mapping[str, float]) -> dict[str, float]:

@@ -180,10 +180,16 @@ CHANGE = "change"
 UNDOES_CAUSE = frozenset({"no-asked-rate", "no-pauses", "path-with-queue"})
 """Remedies that undo the setting that the first of their causes is. They name it whatever the evidence says: a writer
 at an asked rate looks slow, a reader that pauses looks like one that waits, and a small queue loses bursts."""
+MORE_REQUESTS = "more-requests"
 TOGETHER, WITHOUT, THIRD = "all", "all-but-", "third-"
 """Names of experiments that make several: all remedies, all but one or some, and a part of them."""
 THIRDS = 3
 """Parts that fit one block (ladder.AT_ONCE), so that a block narrows the remedies down to a part."""
+
+
+def chosen(tries: Sequence[Planned]) -> frozenset[Cause]:
+    """The causes that the load's own settings are: where more requests can be under way, each waits for an answer."""
+    return frozenset({Cause.ROUND_TRIP} if any(each.name == MORE_REQUESTS for each in tries) else ())
 
 
 def together(remedies: Sequence[Planned], is_possible: Callable[[Levels], bool]) -> list[Planned]:
@@ -334,7 +340,7 @@ TRIES: tuple[Try, ...] = (
         only_for="rate",
     ),
     Try(
-        "more-requests",
+        MORE_REQUESTS,
         (Cause.ROUND_TRIP, Cause.DELAYED_ACK, Cause.THINK_TIME),
         outstanding,
         is_remedy=False,

@@ -265,7 +265,7 @@ TRIES: tuple[Try, ...] = (
         constant(datagram_merge=True, datagram_batch=16),
     ),
     Try("no-firewall-rules", (Cause.PACKET_FILTERS,), where_set("firewall_rules", 0)),
-    Try("path-without-loss", _LOSSES, constant(path_loss=0.0), if_turned=(Cause.ACK_PATH,)),
+    Try("path-without-loss", _LOSSES, constant(path_loss=0.0), if_turned=(Cause.ACK_PATH, *_LOSSES)),
     Try(
         "path-with-queue",
         (Cause.SMALL_QUEUE, Cause.BURST_LOSS),
@@ -281,7 +281,6 @@ TRIES: tuple[Try, ...] = (
         "path-alone",
         (Cause.SHARED_BOTTLENECK,),
         constant(path_cross_rate_bps=0, path_cross_amplitude_bps=0),
-        if_turned=(Cause.ACK_PATH,),
     ),
     Try(
         "path-in-order",

@@ -93,6 +93,9 @@ def draw_setting(rng: Random) -> Setting:
     if not is_forward:
         # The rate of the payload's way is the one that doses are a part of.
         rate_bps = float(factors.get("path_rate_back_bps", rate_bps))
+        if has_path:
+            # Stated, so that a dose of the way for ACKs leaves it.
+            factors["path_rate_back_bps"] = round(rate_bps)
     is_tcp = transport in TCP
     traits = set(load.traits) | {transport}
     traits |= {"kernel_tcp"} if is_tcp else set()

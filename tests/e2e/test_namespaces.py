@@ -80,3 +80,20 @@ def test_a_namespace_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = whyperf("run", "--netns", f"{NEAR}:{FAR}", "-t", "0.2", "--out", tmp_path / "result", folder=tmp_path)
     assert done.status == 2
     assert f"{FAR} has the addresses {ADDRESS}, 198.18.8.2; name the one to connect to with --address" in done.err
+
+
+@pytest.mark.usefixtures("_namespaces")
+def test_a_bucket_of_tokens_fills_while_nothing_is_sent(tmp_path: Path) -> None:
+    """The bucket holds 4 MB, which pass at once; then 20 Mbit/s."""
+    bucket = ("root", "tbf", "rate", "20mbit", "burst", "4mb", "limit", "1mb")
+    ip("netns", "exec", NEAR, "tc", "qdisc", "add", "dev", "near0", *bucket)
+    try:
+        short = ("-t", "0.4", "--set", "warmup_s=0", "--trials", "3", "--set", "rest_s=0,2")
+        options = (*short, "--no-report", "--out", tmp_path / "result")
+        done = whyperf("run", "--netns", f"{NEAR}:{FAR}", "--address", ADDRESS, *options, folder=tmp_path)
+    finally:
+        ip("netns", "exec", NEAR, "tc", "qdisc", "delete", "dev", "near0", "root")
+    assert done.status == 0, done.err
+    shown = whyperf("show", tmp_path / "result", "--json", folder=tmp_path)
+    rates = {cell["factors"]["rest_s"]: cell["goodput_bps"]["median"] for cell in json.loads(shown.out)["cells"]}
+    assert rates[2.0] > 1.5 * rates[0.0]

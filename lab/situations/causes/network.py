@@ -182,11 +182,8 @@ def outages(rng: Random, setting: Setting) -> Dose:
 @injected("ack_path ack_thinning", "path kernel_tcp bulk", slot="acks", ack_thinning="The full queue loses ACKs.")
 def slow_ack_path(rng: Random, setting: Setting) -> Dose:
     """A rate for ACKs of 0.03 % to 0.5 % of the payload's."""
-    rate = max(8000, round(setting.rate_bps * log_uniform(rng, 0.0003, 0.005)))
-    if setting.is_forward:
-        return Dose({"path_rate_back_bps": rate})
-    # The rate of both directions is that of the first, unless the other one has its own.
-    return Dose({"path_rate_bps": rate, "path_rate_back_bps": round(setting.rate_bps)})
+    name = "path_rate_back_bps" if setting.is_forward else "path_rate_bps"
+    return Dose({name: max(8000, round(setting.rate_bps * log_uniform(rng, 0.0003, 0.005)))})
 
 
 @injected("ack_path ack_thinning", "path kernel_tcp bulk", slot="acks", ack_thinning="Lost ACKs are fewer ACKs.")

@@ -19,7 +19,8 @@ from whyperf.analyze.stages import TrialStages
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
-from whyperf.explain.explanation import Budget, CellExplanation, Explanation, FleetDiagnosis, Verdict
+from whyperf.explain.changes.own_load import change_for
+from whyperf.explain.explanation import Budget, CellExplanation, Change, Explanation, FleetDiagnosis, Verdict
 from whyperf.explain.fleet import explain_fleet
 from whyperf.explain.gather import (
     by_payload,
@@ -35,6 +36,7 @@ from whyperf.explain.gather import (
 )
 from whyperf.explain.headline import as_printed, cell_headline, experiment_headline, joint_as_printed
 from whyperf.explain.limits.judge import judged
+from whyperf.explain.limits.limit import Limit
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.parallel import compared_with_alternating
@@ -258,6 +260,22 @@ def gathered(experiment: Experiment, question: TrialQuestion) -> Gathered:
     if facts.is_watched:
         facts = with_program(facts, experiment, trial)
     return Gathered(facts, setup, budgets.budgets)
+
+
+_NAMES_WHAT_IT_FOUND = frozenset({Cause.CPU_QUOTA, Cause.LOCAL_QUEUE})
+"""Causes whose change names a group of processes or a device, which only their limit knows."""
+
+
+def change_of(experiment: Experiment, found: CellExplanation, cause: Cause) -> Change | None:
+    """The change that undoes a cause of a cell, where an experiment shows it and no limit does; None without one.
+
+    Raises:
+        RecordError: the trial cannot be read.
+    """
+    if found.trial is None or cause in _NAMES_WHAT_IT_FOUND:
+        return None
+    trial = gathered(experiment, TrialQuestion(found.cell, found.trial))
+    return change_for(Limit(cause, 0.0), trial.facts, trial.setup)
 
 
 def _opened(experiment: Experiment, question: TrialQuestion) -> FlowTrial:

@@ -21,7 +21,7 @@ MIN_REACHED_RATIO = 0.5
 """From here on, in logarithms, from the level now to the one that the change asks for."""
 MIN_STEP = 4
 """Least multiple of the level now that stands for one which the kernel chooses."""
-TIMES = frozenset({"duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s"})
+TIMES = frozenset({"duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s", "rest_s"})
 """Factors that say how long is measured, not what."""
 SIZES = frozenset({"write_size_bytes", "read_size_bytes"})
 """Sweeps over the user data size change both: then a larger one stands for either."""

@@ -62,7 +62,8 @@ def trial_seconds(plan: Plan, cell: Cell) -> float:
         load = _load_seconds(cell.factors, network=plan.testbed.kind == "network")
     pairs = len(plan.pairs)
     further = PAIR_S * (pairs - 1) + CONNECTION_S * (pairs * int(cell.factors.get("connections", 1)) - 1)
-    return OVERHEAD_S + further + plan.pause_ms / 1000 + load
+    rest = plan.pause_ms / 1000 + float(cell.factors.get("rest_s", 0.0))
+    return OVERHEAD_S + further + rest + load
 
 
 @dataclass

@@ -295,6 +295,11 @@ FACTORS: tuple[Factor, ...] = (
     Factor("cooldown_s", "float", 0.2, "s", "Load after the measurement window.", low=0, high=86_400, timed=True),
     Factor("interval_ms", "int", 100, "ms", "Time between samples.", low=1, high=60_000),
     Factor(
+        "rest_s", "float", 0.0, "s",
+        "Time without load before the trial, in which a bucket of tokens on the path fills.",
+        low=0, high=3600, later=True,
+    ),
+    Factor(
         "rtt_probe_ms", "int", "none", "ms",
         "Interval of the RTT probe under load; 1000 is usual.",
         low=1, high=60_000, keywords=("none",), later=True,

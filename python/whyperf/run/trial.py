@@ -94,6 +94,7 @@ def run_trial(
         if path is not None:
             manifest["path"] = {"asked": path.spec}
             path.carry()
+        time.sleep(float(cell.factors.get("rest_s", 0.0)))
         session.on_ready(cell.id)
         trial = _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single, session.target.fleet is not None)
         with session.disturb(cell.id), firewall(cell.factors, ends[pairs[0].names[FAR]].agent):

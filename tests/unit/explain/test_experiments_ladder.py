@@ -394,6 +394,31 @@ def test_less_than_twice_enough_lowers_the_rate_in_part() -> None:
     assert ladder.beliefs[Cause.POLICER] == pytest.approx(ladder.prior[Cause.POLICER], abs=0.02)
 
 
+RESTED = Planned(
+    "after-a-rest", {"rest_s": 2.0}, (), is_remedy=False, may_raise=(Cause.POLICER, Cause.BOTTLENECK), cost=3.0
+)
+
+
+def test_a_load_that_fell_rests_first_and_a_bucket_of_tokens_shows() -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RECEIVE_BUFFER, Cause.POLICER)]
+    ladder = Ladder([RESTED, PACED, HALF_BUFFER], prior_of(two))
+    assert ladder.following()[0] != RESTED
+    ladder.has_fallen = True
+    assert ladder.following()[0] == RESTED
+    ladder.see({block: {ORIGINAL: 1.0, RESTED.name: 5.0} for block in (1, 2)})
+    assert ladder.beliefs[Cause.POLICER] > 0.9
+    assert ladder.proved is None
+    # Without a warm-up, a load that has nothing to save up starts slowly.
+    ladder.see({block: {ORIGINAL: 1.0, RESTED.name: 0.6} for block in (1, 2)})
+    assert ladder.beliefs == pytest.approx(ladder.prior)
+
+
+def test_what_takes_longer_has_to_show_more() -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RECEIVE_BUFFER, Cause.TINY_WRITES)]
+    quick, slow = (Planned(name, {}, (Cause.TINY_WRITES,), cost=cost) for name, cost in (("quick", 1.0), ("slow", 3.0)))
+    assert Ladder([slow, quick], prior_of(two)).following()[0] == quick
+
+
 def test_a_queue_that_empties_is_that_of_a_bottleneck() -> None:
     two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK)]
     ladder = Ladder([PACED], prior_of(two))

@@ -70,6 +70,12 @@ def tried(setup: Setup, seen: FirstRate = LOOK, kind: Kind = "rate") -> dict[str
             {"path_rtt_ms": 20.0, "path_delay_back_ms": 16.0},
         ),
         ({"direction": "receive"}, "other-direction", {"direction": "send"}),
+        (
+            {"path_rtt_ms": 10.0, "path_rate_bps": 100_000_000, "path_rate_back_bps": 10_000_000},
+            "path-back",
+            {"path_rate_back_bps": "same"},
+        ),
+        ({}, "after-a-rest", {"rest_s": 2.0, "warmup_s": 0.0}),
         ({}, "busy-polling", {"busy_poll_us": 50}),
     ],
 )
@@ -124,6 +130,19 @@ def test_the_way_back_of_a_path_carries_acks_or_the_payload_of_who_asks() -> Non
         assert found["path-back"].relieves[0] == cause
         faster = {"path_rate_back_bps": 20_000_000} if is_turned else {"path_rate_bps": 200_000_000}
         assert found["path-twice-as-fast"].factors == faster
+
+
+def test_a_slow_way_of_acks_is_made_as_fast_as_that_of_the_payload() -> None:
+    """Where the payload comes back, the way back keeps its rate."""
+    rates = {"path_rate_bps": 10_000_000, "path_rate_back_bps": 100_000_000}
+    setup = setup_of(path_rtt_ms=10.0, path_loss_back=0.01, **rates)
+    found = {each.name: each for each in planned(setup, replace(LOOK, is_turned=True))}
+    assert (found["path-forth"].factors, found["path-forth"].relieves) == (
+        {"path_rate_bps": 100_000_000},
+        (Cause.ACK_PATH,),
+    )
+    assert found["path-back"].factors == {"path_loss_back": 0.0}
+    assert "path-forth" not in {each.name for each in planned(setup, LOOK)}
 
 
 @pytest.mark.parametrize(
@@ -186,6 +205,7 @@ def test_the_path_of_others_gets_no_more_than_the_load_asks_for() -> None:
 
 RATE_ONLY = {"more-requests", "four-times-the-connections", "no-asked-rate", "path-twice-as-long"}
 RATE_ONLY |= {"paced-at-80-percent", "paced-at-half", "paced-at-a-quarter", "half-receive-buffer", "half-send-buffer"}
+RATE_ONLY |= {"after-a-rest"}
 LATENCY_ONLY = {"half-the-load", "drained-queue", "path-with-codel"}
 
 

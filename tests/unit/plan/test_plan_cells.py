@@ -133,6 +133,7 @@ def test_filters(filters: str, cells: str) -> None:
 #: Levels that a profile fixes | where it is run | seconds of a trial: 0.15 of overhead, and what it takes.
 SECONDS = """
 duration_s=3 warmup_s=1 cooldown_s=0.5 | testbed | 4.65
+duration_s=3 warmup_s=1 cooldown_s=0.5 rest_s=2 | testbed | 6.65
 transfer_bytes=1500000000 | testbed | 1.15
 transfer_bytes=125000000 | host7 | 1.15
 transfer_bytes=6000000 window_bytes=6000 | testbed | 0.21

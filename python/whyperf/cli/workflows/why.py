@@ -21,7 +21,9 @@ from whyperf.cli.workflows.made_elsewhere import HERE, contacts_of
 from whyperf.cli.workflows.signs import Signs
 from whyperf.cli.workflows.trials import SpeedsByTrial
 from whyperf.cli.workflows.why_question import Question, asked, connections_of
-from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
+from whyperf.explain.causes import Cause
+from whyperf.explain.experiment import change_of
+from whyperf.explain.experiments.answer import Answer, Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.goals import RATE, Goal
 from whyperf.explain.experiments.kept import folder_of, keep
@@ -237,6 +239,7 @@ class _Running:
             self._end("stopped")
             return
         self._leave_out(speeds)
+        self.ladder.has_fallen = self._has_fallen(originals)
         if not originals and self._block > VOID_BLOCKS:
             self._end("void")
             return
@@ -307,6 +310,19 @@ class _Running:
         first = self.question.first.value
         return not first or 1 / most <= self.question.goal.value(speed) / first <= most
 
+    def _with_change(self, answer: Answer) -> Answer:
+        """The answer with a change of what an experiment shows, where the evidence has no verdict of it."""
+        if answer.known not in {"proved", "likely"} or answer.change is not None:
+            return answer
+        change = change_of(self.question.experiment, self.question.cell, Cause(answer.causes[0]))
+        return answer.model_copy(update={"change": change})
+
+    def _has_fallen(self, originals: Collection[float]) -> bool:
+        first = self.question.first.value
+        if not first or not originals:
+            return False
+        return self.question.goal.value(median(originals)) <= first / SHORT_CHANGE
+
     @cached_property
     def found(self) -> Why:
         """All that is known at the end."""
@@ -322,7 +338,7 @@ class _Running:
             unit=question.first.unit,
             rate=question.first.value,
             original=None if original is None else question.goal.value(original),
-            answer=answer_of(self.ladder, question.cell.verdicts),
+            answer=self._with_change(answer_of(self.ladder, question.cell.verdicts)),
             tried=tried_of(self.ladder),
             probabilities=probabilities_of(self.ladder, question.cell.probabilities),
             is_reproduced=is_reproduced,

@@ -132,8 +132,9 @@ def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
     ranked = _ranked(ladder.beliefs)
     first, probability = ranked[0]
     verdict = _verdict_of(first, verdicts)
-    if first != ANOTHER and verdict is not None and probability >= LIKELY_FROM:
-        counted = any("counted" in evidence.code for evidence in verdict.evidence)
+    if probability >= LIKELY_FROM and (verdict is not None or first not in {ANOTHER, Cause.CAPACITY}):
+        # Without a verdict it is experiments that speak for it.
+        counted = verdict is not None and any("counted" in evidence.code for evidence in verdict.evidence)
         return _unproved("seen" if counted else "likely", [first], probability, verdict)
     if first in {ANOTHER, Cause.CAPACITY} and not _is_open(ladder):
         return _unproved("nothing", [name for name, _ in ranked[:1] if name != ANOTHER], probability, verdict)

@@ -18,6 +18,7 @@ from whyperf.explain.experiments.outcomes import (
     RAISED_IN_PART,
     RAISES_FROM,
     Gains,
+    doubled_where,
     likelihood,
     likelihood_of_half,
     lowered_where,
@@ -199,6 +200,9 @@ def _weighed(beliefs: Beliefs, tried: Planned, found: Gains) -> dict[str, float]
     if tried.halves:
         half = {is_limit: likelihood_of_half(found, is_limit=is_limit) for is_limit in (True, False)}
         return {name: share * half[name in tried.halves] for name, share in beliefs.items()}
+    if tried.may_raise and not tried.relieves and found.mean < 0:
+        # It takes nothing away: that it does harm says nothing.
+        return dict(beliefs)
     often = {name: raised(tried, name) for name in beliefs}
     likely = {of: likelihood(found, of) for of in set(often.values())}
     return {name: share * likely[often[name]] for name, share in beliefs.items()}
@@ -251,8 +255,9 @@ def _outcomes(beliefs: Beliefs, tried: Planned) -> list[list[list[float]]]:
         half = [HALVED if name in tried.halves else HALVED_ELSE for name in beliefs]
         return [[half, [1 - each for each in half]]]
     up = [raised(tried, name) for name in beliefs]
-    down = [lowered_where(each) for each in up]
-    return [[up, down, [max(0.0, 1 - each - less) for each, less in zip(up, down, strict=True)]]]
+    twice, down = [each * doubled_where(each) for each in up], [lowered_where(each) for each in up]
+    more = [each - double for each, double in zip(up, twice, strict=True)]
+    return [[more, twice, down, [max(0.0, 1 - each - less) for each, less in zip(up, down, strict=True)]]]
 
 
 def _whole(shares: Mapping[str, float]) -> dict[str, float]:

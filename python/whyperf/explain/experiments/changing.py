@@ -261,6 +261,20 @@ def faster_path(setup: Setup, seen: FirstRate) -> Levels:
     return {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
 
 
+def fast_way_back(setup: Setup, seen: FirstRate) -> Levels:
+    """The way back without loss, and as fast as the other one; where it carries the payload, no slower than it was."""
+    rate, back = setup.level("path_rate_bps"), setup.level("path_rate_back_bps")
+    is_faster = isinstance(rate, int) and isinstance(back, int) and back > rate
+    return {"path_loss_back": 0.0} | ({} if seen.is_turned and is_faster else {"path_rate_back_bps": "same"})
+
+
+def fast_way_of_acks(setup: Setup, seen: FirstRate) -> Levels:
+    """The way forth as fast as the one back, where that carries the payload and is faster."""
+    rate, back = setup.level("path_rate_bps"), setup.level("path_rate_back_bps")
+    is_slower = isinstance(rate, int) and isinstance(back, int) and rate < back
+    return {"path_rate_bps": back} if seen.is_turned and is_slower else {}
+
+
 def large_segments(setup: Setup, seen: FirstRate) -> Levels:
     """The kernel's choice where the load sets the largest segment, else the usual MTU."""
     if setup.level("mss_bytes") != DEFAULT:

@@ -19,7 +19,7 @@ from whyperf.explain.experiments.beliefs import (
     updated,
 )
 from whyperf.explain.experiments.outcomes import MOST, PRIOR_SPREAD, RAISES_FROM, Gains, gains_of
-from whyperf.explain.experiments.tries import THIRD, TOGETHER, WITHOUT, Planned
+from whyperf.explain.experiments.tries import AFTER_REST, THIRD, TOGETHER, WITHOUT, Planned
 
 ORIGINAL = "original"
 AT_ONCE = 3
@@ -60,6 +60,7 @@ class Ladder:
         slower: what those at a slower pace show.
         beliefs: what is said of the causes after the experiments.
         chosen_by: the same where nothing that can be removed is excluded by the evidence alone.
+        has_fallen: whether the original is much slower by now than it was at first.
         prior_spread: what is taken for the spread of the figures' logarithms before anything was repeated.
     """
 
@@ -72,6 +73,7 @@ class Ladder:
     slower: dict[str, Slower] = field(default_factory=dict)
     beliefs: Beliefs = field(default_factory=dict)
     chosen_by: Beliefs = field(default_factory=dict)
+    has_fallen: bool = False
     prior_spread: float = PRIOR_SPREAD
 
     def __post_init__(self) -> None:
@@ -109,18 +111,22 @@ class Ladder:
             return tuple(wanted)
         if not wanted and self.proved is not None:
             return tuple(self._rest_of(self.proved)[:AT_ONCE])
-        wanted = wanted or (self._alone() or self._narrowing() or self._remedies_first())[:AT_ONCE]
+        wanted = wanted or self._rested() or (self._alone() or self._narrowing() or self._remedies_first())[:AT_ONCE]
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
         while rest and len(wanted) < AT_ONCE:
             worth = {each.name: information(self.chosen_by, [*wanted, each]) for each in rest}
-            best = max(rest, key=lambda each: worth[each.name])
+            best = max(rest, key=lambda each: (worth[each.name] - known) / each.cost)
             if worth[best.name] - known < WORTH_NATS and best.name not in self.named:
                 break
             known = worth[best.name]
             wanted.append(best)
             rest.remove(best)
         return tuple(wanted)
+
+    def _rested(self) -> list[Planned]:
+        """The experiment after a rest, where the load fell below its first rate: then something may have saved up."""
+        return [each for each in self.tries if self.has_fallen and each.name == AFTER_REST and self._may_show(each)]
 
     def _rest_of(self, proved: Planned) -> list[Planned]:
         """The remedies that were not tried alone, where all together raise the rate more than what is proved: another

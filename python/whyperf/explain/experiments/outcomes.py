@@ -120,8 +120,7 @@ def likelihood(found: Gains, raised: float) -> float:
 
     One that raises it often doubles it often, too, and seldom lowers it.
     """
-    doubled = DOUBLED_IF_RELIEVED if raised >= OFTEN else DOUBLED_ELSE
-    lowered = lowered_where(raised)
+    doubled, lowered = doubled_where(raised), lowered_where(raised)
     value, error = min(log(MOST), max(-log(MOST), found.mean)), found.error
     same = exp(-0.5 * (value / error) ** 2) / (error * sqrt(2 * pi))
     more = _between(value, error, log(RAISES_FROM), log(DOUBLES_FROM))
@@ -129,6 +128,11 @@ def likelihood(found: Gains, raised: float) -> float:
     above = doubled * twice + (1 - doubled) * more
     below = _between(value, error, -log(MOST), -log(RAISES_FROM))
     return raised * above + lowered * below + max(0.0, 1 - raised - lowered) * same
+
+
+def doubled_where(raised: float) -> float:
+    """The probability that a change which raises the rate doubles it, where it raises it with that probability."""
+    return DOUBLED_IF_RELIEVED if raised >= OFTEN else DOUBLED_ELSE
 
 
 def lowered_where(raised: float) -> float:

@@ -18,6 +18,8 @@ from whyperf.explain.experiments.changing import (
     as_datagrams,
     at_least,
     constant,
+    fast_way_back,
+    fast_way_of_acks,
     faster_path,
     fewer,
     half_buffer,
@@ -97,6 +99,7 @@ class Try:
         may_raise: causes where it may raise the rate or not (`outcomes.RAISED_IN_PART`).
         pace: the part of the rate at which it is paced, where losses and delays show what limits (beliefs.py).
         halves: causes whose limit it makes half as high, so that the rate falls as much where one of them limits.
+        cost: how long a trial of it takes, as a multiple of others.
         only_for: the kind of goal that it can be of help for; None for each.
         if_turned: what it relieves where the payload goes the path's way back; the same as else where there is nothing.
         first: the cause of `relieves` that it is made for with this load; None where the load does not say.
@@ -111,6 +114,7 @@ class Try:
     may_raise: tuple[Cause, ...] = ()
     pace: float | None = None
     halves: tuple[Cause, ...] = ()
+    cost: float = 1.0
     only_for: Kind | None = None
     if_turned: tuple[Cause, ...] = ()
     first: Callable[[Setup, bool], Cause | None] = lambda _, __: None
@@ -120,7 +124,7 @@ class Try:
 class Planned:
     """An experiment of a ladder, with its factors; `parts` are the names of those that it makes together.
 
-    `takes_back` says that it undoes a setting that somebody chose.
+    `takes_back` says that it undoes a setting that somebody chose, and `cost` how long a trial takes next to others.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Planned:
     pace: float | None = None
     halves: tuple[Cause, ...] = ()
     takes_back: bool = False
+    cost: float = 1.0
 
     @property
     def is_slower(self) -> bool:
@@ -158,7 +163,9 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
             relieves = (each.if_turned if seen.is_turned else ()) or each.relieves
             if (first := each.first(setup, seen.is_turned)) is not None:
                 relieves = (first, *(cause for cause in relieves if cause is not first))
-            made = Planned(each.name, factors, relieves, each.is_remedy, pace=each.pace, halves=each.halves)
+            made = Planned(
+                each.name, factors, relieves, each.is_remedy, pace=each.pace, halves=each.halves, cost=each.cost
+            )
             chosen = any(setup.level(name) != BY_NAME[name].default for name in factors)
             single.append(replace(made, raises_else=each.raises_else, may_raise=each.may_raise, takes_back=chosen))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
@@ -180,7 +187,13 @@ CHANGE = "change"
 UNDOES_CAUSE = frozenset({"no-asked-rate", "no-pauses", "path-with-queue"})
 """Remedies that undo the setting that the first of their causes is. They name it whatever the evidence says: a writer
 at an asked rate looks slow, a reader that pauses looks like one that waits, and a small queue loses bursts."""
-MORE_REQUESTS = "more-requests"
+MORE_REQUESTS, AFTER_REST = "more-requests", "after-a-rest"
+STARTS_FASTER = 0.15
+"""The share of starts that are faster than the time after them where no bucket was full: before the first loss, or with
+an empty queue. An assumption."""
+REST_S, REST_COST = 2.0, 3.0
+"""The time in which a bucket of tokens fills to what it lets through at its rate in as long; and how long such a trial
+takes next to one without, of 0.4 s to 1 s and what surrounds it."""
 TOGETHER, WITHOUT, THIRD = "all", "all-but-", "third-"
 """Names of experiments that make several: all remedies, all but one or some, and a part of them."""
 THIRDS = 3
@@ -291,9 +304,10 @@ TRIES: tuple[Try, ...] = (
     Try(
         "path-back",
         (Cause.ACK_PATH,),
-        constant(path_rate_back_bps="same", path_loss_back=0.0),
+        fast_way_back,
         if_turned=(Cause.BOTTLENECK, *_LOSSES),
     ),
+    Try("path-forth", (Cause.ACK_PATH,), fast_way_of_acks),
     Try(
         "path-twice-as-fast",
         (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE, Cause.ACK_PATH, Cause.ACK_THINNING),
@@ -375,6 +389,16 @@ TRIES: tuple[Try, ...] = (
         other_direction,
         is_remedy=False,
         may_raise=_OF_DIRECTION,
+        only_for="rate",
+    ),
+    Try(
+        AFTER_REST,
+        (),
+        constant(rest_s=REST_S, warmup_s=0.0),
+        is_remedy=False,
+        may_raise=(Cause.POLICER, Cause.BOTTLENECK, Cause.LOCAL_QUEUE),
+        raises_else=STARTS_FASTER,
+        cost=REST_COST,
         only_for="rate",
     ),
     Try("busy-polling", (), constant(busy_poll_us=_POLL_US), is_remedy=False, may_raise=(Cause.ROUND_TRIP,)),

@@ -4,7 +4,7 @@ from whyperf.analyze.text import count, seconds, si, significant
 from whyperf.explain.experiments.answer import Answer, Tried, Why
 from whyperf.explain.experiments.goals import NS, RATE_NAME
 from whyperf.explain.experiments.outcomes import HALF_FROM, HALF_TO
-from whyperf.explain.experiments.tries import WITHOUT
+from whyperf.explain.experiments.tries import AFTER_REST, WITHOUT
 from whyperf.explain.wording.catalog import capitalized, change_text, interval_text, listed, render, template
 
 ENDED = {
@@ -137,7 +137,9 @@ def _is_half(tried: Tried) -> bool:
 
 
 def _signs(tried: Tried) -> list[str]:
-    """Signs that a slower pace shows, by the names of its texts."""
+    """Signs that a slower pace shows, or a rest, by the names of their texts."""
+    if tried.name == AFTER_REST:
+        return ["saves_up"] if tried.outcome == "raises" else []
     losses = {True: ["losses_end"], False: ["losses_stay"], None: []}[tried.losses_end]
     return losses + {True: ["queue_empties"], False: ["queue_stays"] if losses else [], None: []}[tried.queue_empties]
 

@@ -21,7 +21,7 @@ X_FIRST = (*CPU_FACTORS, "write_size_bytes", "read_size_bytes", "window_bytes")
 
 LINES_FIRST = ("window_bytes",)
 
-TIMING = ("schedule_scale", "duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s")
+TIMING = ("schedule_scale", "duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s", "rest_s")
 """Factors of how long and how finely is measured. Sweeps that differ in other factors, too, are named by those."""
 
 Level = object

@@ -121,8 +121,12 @@ def test_a_proof_does_not_end_it_where_all_remedies_raise_the_rate_more() -> Non
     ladder.see({1: {ORIGINAL: 1.0, lesser.name: 1.5, TOGETHER: 3.0}, 2: {ORIGINAL: 1.0, lesser.name: 1.5}})
     assert ladder.proved == lesser
     assert ladder.following() == (greater,)
-    ladder.see({block: {ORIGINAL: 1.0, lesser.name: 1.5, greater.name: 2.9, TOGETHER: 3.0} for block in (1, 2)})
-    assert ladder.proved == greater
+    rates = {ORIGINAL: 1.0, lesser.name: 1.5, greater.name: 2.9, TOGETHER: 3.0}
+    ladder.see(dict.fromkeys((1, 2), rates))
+    assert (ladder.proved, ladder.is_certain) == (greater, True)
+    # Once more, for a narrower interval.
+    assert ladder.following() == (greater,)
+    ladder.see(dict.fromkeys((1, 2, 3), rates))
     assert not ladder.following()
 
 
@@ -411,6 +415,15 @@ def test_a_load_that_fell_rests_first_and_a_bucket_of_tokens_shows() -> None:
     # Without a warm-up, a load that has nothing to save up starts slowly.
     ladder.see({block: {ORIGINAL: 1.0, RESTED.name: 0.6} for block in (1, 2)})
     assert ladder.beliefs == pytest.approx(ladder.prior)
+
+
+def test_the_remedy_of_the_only_probable_cause_is_tried_once_others_have_named_it() -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RECEIVE_BUFFER, Cause.POLICER)]
+    remedy = Planned("receive-window", {}, (Cause.RECEIVE_BUFFER,))
+    ladder = Ladder([HALF_BUFFER, remedy], prior_of(two))
+    ladder.see({block: {ORIGINAL: 1.0, HALF_BUFFER.name: 0.5} for block in (1, 2)})
+    assert ladder.beliefs[Cause.RECEIVE_BUFFER] > 0.9
+    assert ladder.following() == (remedy,)
 
 
 def test_what_takes_longer_has_to_show_more() -> None:

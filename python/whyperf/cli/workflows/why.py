@@ -226,7 +226,7 @@ class _Running:
         if self._is_over or self._sweeps[trial.cell] not in self._wanted:
             return False
         if self.elapsed_s + self._trial_s() > self.question.budget_s and self.trials > 1:
-            self._end("budget")
+            self._end("certain" if self.ladder.is_certain else "budget")
             return False
         return True
 

@@ -132,6 +132,21 @@ def test_the_way_back_of_a_path_carries_acks_or_the_payload_of_who_asks() -> Non
         assert found["path-twice-as-fast"].factors == faster
 
 
+@pytest.mark.parametrize(("size", "cause"), [(64, Cause.ACK_PATH), (4450, Cause.BOTTLENECK)])
+def test_a_way_back_that_carries_answers_is_a_bottleneck(size: int, cause: Cause) -> None:
+    rates = {"path_rtt_ms": 10.0, "path_rate_bps": 100_000_000, "path_rate_back_bps": 10_000_000}
+    setup = setup_of(workload="rr", request_size_bytes=1150, response_size_bytes=size, **rates)
+    found = {each.name: each for each in planned(setup, LOOK)}
+    assert found["path-back"].relieves[0] == cause
+    assert ("path_rate_back_bps" in found["path-twice-as-fast"].factors) == (cause is Cause.BOTTLENECK)
+
+
+def test_datagrams_that_fit_no_packet_are_not_merged() -> None:
+    for version, is_tried in ((4, True), (6, False)):
+        factors = {"transport": "udp", "workload": "udp-stream", "datagram_size_bytes": 1472, "ip_version": version}
+        assert ("merged-datagrams" in tried(setup_of(**factors))) == is_tried
+
+
 def test_a_slow_way_of_acks_is_made_as_fast_as_that_of_the_payload() -> None:
     """Where the payload comes back, the way back keeps its rate."""
     rates = {"path_rate_bps": 10_000_000, "path_rate_back_bps": 100_000_000}

@@ -11,7 +11,7 @@ from whyperf.explain.causes import ANOTHER, GENERAL, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
 from whyperf.explain.experiments.beliefs import Slower
 from whyperf.explain.experiments.goals import RATE_NAME
-from whyperf.explain.experiments.ladder import MATTERS, Ladder
+from whyperf.explain.experiments.ladder import DOUBLES, MATTERS, Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
 from whyperf.explain.experiments.tries import UNDOES_CAUSE, WITHOUT, Planned
 from whyperf.explain.explanation import CauseProbability, Change, Evidence, Level, Verdict
@@ -159,7 +159,7 @@ def _ranked(beliefs: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def _seeming(ladder: Ladder) -> Planned | None:
     """The remedy that seems to raise the rate most, and was not repeated often enough: of the most probable cause, or
-    by more than the noise explains.
+    by more than noise ever does.
     """
     found = [each for each in ladder.tries if each.is_remedy and not each.parts and each.name in ladder.gains]
     raising = [each for each in found if ladder.gains[each.name].gain >= RAISES_FROM]
@@ -167,7 +167,7 @@ def _seeming(ladder: Ladder) -> Planned | None:
     if first is None:
         return None
     is_probable = ladder.beliefs[_most_probable(ladder.beliefs, first)] >= SEEMS_FROM
-    return first if ladder.gains[first.name].is_sure or is_probable else None
+    return first if is_probable or ladder.gains[first.name].low >= DOUBLES else None
 
 
 def _by_remedy(

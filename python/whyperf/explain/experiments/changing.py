@@ -254,18 +254,42 @@ def own_cpus(setup: Setup, _: FirstRate) -> Levels:
 
 
 def faster_path(setup: Setup, seen: FirstRate) -> Levels:
-    """The payload's direction twice as fast; both where one rate is that of both."""
+    """The payload's direction twice as fast; both where one rate is that of both, or both carry payload."""
     rate, back = setup.level("path_rate_bps"), setup.level("path_rate_back_bps")
-    if seen.is_turned and isinstance(back, int):
-        return {"path_rate_back_bps": 2 * back}
-    return {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
+    faster: Levels = {"path_rate_back_bps": 2 * back} if isinstance(back, int) else {}
+    if seen.is_turned and faster:
+        return faster
+    if not isinstance(rate, int):
+        return {}
+    return {"path_rate_bps": 2 * rate, **(faster if is_answered(setup) else {})}
+
+
+MIN_ANSWER_BYTES = 4 * 66
+"""Four times an ACK, with its headers of Ethernet, IPv4, and TCP with time stamps: a smaller answer takes about as much
+of a path as ACKs do."""
+
+
+def is_answered(setup: Setup) -> bool:
+    """True where the far side answers with more than ACKs, so that both ways of the path carry payload."""
+    size = setup.level("response_size_bytes")
+    return isinstance(size, int) and size >= MIN_ANSWER_BYTES
+
+
+def merged_datagrams(setup: Setup, _: FirstRate) -> Levels:
+    """Datagrams handed over several at a time, where each fits a packet: the kernel splits none of these (udp(7))."""
+    size, mtu = setup.level("datagram_size_bytes"), setup.level("mtu_bytes")
+    headers = 48 if setup.level("ip_version") == 6 else 28
+    if isinstance(size, int) and size + headers > (mtu if isinstance(mtu, int) else _USUAL_MTU_BYTES):
+        return {}
+    return {"datagram_merge": True, "datagram_batch": 16}
 
 
 def fast_way_back(setup: Setup, seen: FirstRate) -> Levels:
     """The way back without loss, and as fast as the other one; where it carries the payload, no slower than it was."""
     rate, back = setup.level("path_rate_bps"), setup.level("path_rate_back_bps")
     is_faster = isinstance(rate, int) and isinstance(back, int) and back > rate
-    return {"path_loss_back": 0.0} | ({} if seen.is_turned and is_faster else {"path_rate_back_bps": "same"})
+    rate_back: Levels = {} if seen.is_turned and is_faster else {"path_rate_back_bps": "same"}
+    return {"path_loss_back": 0.0, **rate_back}
 
 
 def fast_way_of_acks(setup: Setup, seen: FirstRate) -> Levels:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.commands import OFFLOADS
+from whyperf.explain.experiments.changing import is_answered
 from whyperf.explain.setup import Setup
 from whyperf.profile import BY_NAME, shipped_workload, shipped_workload_names
 
@@ -48,6 +49,13 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
     # Without a rate of the path nothing has a queue but the hosts themselves (profile/path.py).
     **dict.fromkeys((Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE), _is_usual("path_rate_bps")),
 }
+
+
+def way_back_of(setup: Setup, is_turned: bool) -> Cause | None:
+    """The cause that a slow or lossy way back is, where it carries payload; None where it carries ACKs alone."""
+    if not is_turned and not is_answered(setup):
+        return None
+    return Cause.BOTTLENECK if isinstance(setup.level("path_rate_back_bps"), int) else Cause.PATH_LOSS
 
 
 def pauses_of(setup: Setup, is_turned: bool) -> Cause | None:

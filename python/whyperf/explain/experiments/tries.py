@@ -28,6 +28,7 @@ from whyperf.explain.experiments.changing import (
     kernels_buffer,
     large_segments,
     longer_path,
+    merged_datagrams,
     more_connections,
     no_rate,
     other_control,
@@ -43,7 +44,7 @@ from whyperf.explain.experiments.changing import (
     where_set,
 )
 from whyperf.explain.experiments.goals import Kind
-from whyperf.explain.experiments.load_settings import pauses_of
+from whyperf.explain.experiments.load_settings import pauses_of, way_back_of
 from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RAISED_TOGETHER
 from whyperf.explain.explanation import Verdict
 from whyperf.explain.setup import Setup
@@ -184,9 +185,10 @@ CHANGE = "change"
 """The name of the change of a verdict for which there is no experiment."""
 
 
-UNDOES_CAUSE = frozenset({"no-asked-rate", "no-pauses", "path-with-queue"})
+UNDOES_CAUSE = frozenset({"no-asked-rate", "no-pauses", "path-with-queue", "path-back"})
 """Remedies that undo the setting that the first of their causes is. They name it whatever the evidence says: a writer
-at an asked rate looks slow, a reader that pauses looks like one that waits, and a small queue loses bursts."""
+at an asked rate looks slow, a reader that pauses looks like one that waits, a small queue loses bursts, and a slow way
+back delays ACKs as well as answers."""
 MORE_REQUESTS, AFTER_REST = "more-requests", "after-a-rest"
 STARTS_FASTER = 0.15
 """The share of starts that are faster than the time after them where no bucket was full: before the first loss, or with
@@ -275,7 +277,7 @@ TRIES: tuple[Try, ...] = (
     Try(
         "merged-datagrams",
         (Cause.TINY_WRITES, Cause.RECEIVER_LOSS),
-        constant(datagram_merge=True, datagram_batch=16),
+        merged_datagrams,
     ),
     Try("no-firewall-rules", (Cause.PACKET_FILTERS,), where_set("firewall_rules", 0)),
     Try("path-without-loss", _LOSSES, constant(path_loss=0.0), if_turned=(Cause.ACK_PATH, *_LOSSES)),
@@ -306,6 +308,7 @@ TRIES: tuple[Try, ...] = (
         (Cause.ACK_PATH,),
         fast_way_back,
         if_turned=(Cause.BOTTLENECK, *_LOSSES),
+        first=way_back_of,
     ),
     Try("path-forth", (Cause.ACK_PATH,), fast_way_of_acks),
     Try(

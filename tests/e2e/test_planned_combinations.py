@@ -32,6 +32,7 @@ TRIED: dict[str, tuple[dict[str, Level], ...]] = {
     "outstanding": ({"outstanding": 2},),
     "burst_count": ({"burst_count": 4},),
     "think_us": ({"think_us": 10},),
+    "rest_s": ({"rest_s": 0.05},),
     "offered_rate_per_s": ({"offered_rate_per_s": 500.0},),
     "arrivals": ({"arrivals": "constant", "offered_rate_per_s": 500.0},),
     "datagram_size_bytes": ({"datagram_size_bytes": 1000},),

@@ -12,10 +12,17 @@ from whyperf.explain.experiments.changing import FirstRate
 from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.load_settings import excluded
 from whyperf.explain.experiments.question import Arrival, Lengths, lengths_of
-from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, planned
+from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, planned, spared
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.setup import Setup
-from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words
+from whyperf.explain.wording.experiments import (
+    answer_words,
+    headline_of,
+    outcome_words,
+    shows_words,
+    spared_words,
+    try_words,
+)
 from whyperf.profile import Factors, parse, resolve
 
 SYSCTLS = {"net.core.rmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
@@ -216,6 +223,24 @@ def test_the_path_of_others_gets_no_more_than_the_load_asks_for() -> None:
     careful = tried(setup, FirstRate(rate_bps=1e8, is_foreign=True))
     assert not {"no-asked-rate", "four-times-the-connections", "other-direction"} & set(careful)
     assert {"no-asked-rate"} <= set(tried(setup, FirstRate(rate_bps=1e8, is_foreign=True, allows_harm=True)))
+    left_out = spared(setup, FirstRate(rate_bps=1e8, is_foreign=True))
+    assert left_out == ["no-asked-rate", "four-times-the-connections", "other-direction"]
+    asked = setup_of("network", connections=1, write_rate_bps=10_000_000)
+    assert "four-times-the-connections" not in tried(asked, FirstRate(rate_bps=1e7, is_foreign=True))
+    assert spared(setup, FirstRate(rate_bps=1e8)) == []
+    paced = setup_of("network", pacing_rate_bps=10_000_000)
+    assert "no-pacing" in spared(paced, FirstRate(rate_bps=1e7, is_foreign=True))
+
+
+def test_experiments_that_are_left_out_for_others_are_named() -> None:
+    why = Why(
+        experiment="e", cell="c0001", unit="bit/s", rate=1.0, original=1.0, tried=[], probabilities=[],
+        answer=Answer(known="likely", causes=["asked_rate"], probability=0.97), spared=("no-asked-rate",),
+    )  # fmt: skip
+    assert spared_words(why).startswith("A higher asked rate, for the sake of others")
+    assert "No experiment" not in headline_of(why)
+    proved = why.model_copy(update={"answer": Answer(known="proved", causes=["tiny_writes"])})
+    assert spared_words(proved) == spared_words(why.model_copy(update={"spared": ()})) == ""
 
 
 RATE_ONLY = {"more-requests", "four-times-the-connections", "no-asked-rate", "path-twice-as-long"}

@@ -19,6 +19,7 @@ from whyperf.explain.wording.experiments import (
     not_reproduced_words,
     outcome_words,
     shows_words,
+    spared_words,
     try_words,
 )
 
@@ -56,6 +57,8 @@ def _print(why: Why, folder: Path, console: Console) -> None:
         _paragraph(console, f"{outcome_words(tried)}{_shown(tried, why)}", head)
     if len(shown) < len(why.tried):
         _paragraph(console, f"and {count(len(why.tried) - len(shown), 'other')}: --json has all", f"{INDENT}{'':13}")
+    if left_out := spared_words(why):
+        _paragraph(console, left_out, f"{INDENT}{'Left out:':13}")
     if answer.change is not None and answer.known in {"proved", "seen", "likely"}:
         _paragraph(console, answer.change.by_hand, f"{INDENT}{'Change:':13}")
         if answer.change.command:

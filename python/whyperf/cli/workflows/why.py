@@ -347,6 +347,7 @@ class _Running:
             ended=self.ended,
             experiments=self.made.name,
             goal=question.goal.name,
+            spared=tuple(question.spared),
         )
 
 

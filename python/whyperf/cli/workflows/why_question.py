@@ -26,7 +26,7 @@ from whyperf.explain.experiments.goals import (
 from whyperf.explain.experiments.ladder import MIN_PAIRS
 from whyperf.explain.experiments.load_settings import excluded
 from whyperf.explain.experiments.question import BLOCKS, Arrival, Lengths, lengths_of, question_of
-from whyperf.explain.experiments.tries import Planned, is_foreign, making, planned
+from whyperf.explain.experiments.tries import Planned, is_foreign, making, planned, spared
 from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.explain.setup import Setup
 from whyperf.plan import Cell, Plan
@@ -63,6 +63,8 @@ class Question:
     longer: "Callable[[float], Question] | None" = None
     #: True where the user named the change: it is tried however little that can show.
     is_named: bool = False
+    #: Names of experiments that are left out because others may use the path.
+    spared: Sequence[str] = ()
 
 
 def connections_of(plan: Plan, cell: Cell) -> int:
@@ -220,11 +222,12 @@ def question_about(
         allows_harm=allows_harm,
     )
     tries, out = planned(setup, seen, look.goal.kind), excluded(setup)
+    left_out = spared(setup, seen, look.goal.kind)
     if verdict is not None:
         chosen = _verdict(found, verdict)
         refuse_untriable(chosen, verdict, found.verdicts)
         refuse_other_path(chosen, plan)
-        tries, out = making(tries, chosen), out - {chosen.cause}
+        tries, out, left_out = making(tries, chosen), out - {chosen.cause}, []
     # A plan has no more blocks.
     pairs = min(max(pairs, MIN_PAIRS, look.goal.least_pairs), BLOCKS)
     lengths = look.lengths(plan, cell, is_whole=is_whole)
@@ -263,6 +266,7 @@ def question_about(
         pairs=pairs,
         longer=longer if is_shortened else None,
         is_named=verdict is not None,
+        spared=left_out,
     )
 
 

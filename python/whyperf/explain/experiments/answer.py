@@ -79,7 +79,8 @@ class Why(FrozenModel):
     it was at the first look, in `unit` (bit/s or transactions/s, ns of a latency), `original` the same of the original
     in the trials of the experiments. `seconds` were spent on `trials`. `ended` says why no more was tried: `certain`,
     `nothing_to_learn`, `budget`, `stopped` by the user, `failed` because a host was lost, `void` because no trial of
-    the original had a rate, or `not_repeated` because a command could not be run again.
+    the original had a rate, or `not_repeated` because a command could not be run again. `spared` names experiments that
+    were left out because others may use the path.
     """
 
     format: int = FORMAT
@@ -97,6 +98,7 @@ class Why(FrozenModel):
     ended: Literal["certain", "nothing_to_learn", "budget", "stopped", "failed", "void", "not_repeated"] = "certain"
     experiments: str = ""
     goal: str = RATE_NAME
+    spared: tuple[str, ...] = ()
 
     @property
     def is_of_rate(self) -> bool:

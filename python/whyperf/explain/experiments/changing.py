@@ -38,6 +38,11 @@ class FirstRate:
     is_foreign: bool = False
     allows_harm: bool = False
 
+    @property
+    def is_spared(self) -> bool:
+        """True where the path is not to be loaded with more than the load itself asks for."""
+        return self.is_foreign and not self.allows_harm
+
 
 Levels = Mapping[str, Level]
 Changing = Callable[[Setup, FirstRate], Levels]
@@ -126,10 +131,8 @@ def longer_path(setup: Setup, _: FirstRate) -> Levels:
     return twice | ({"path_delay_back_ms": 2 * back} if twice and isinstance(back, int | float) else {})
 
 
-def other_direction(setup: Setup, seen: FirstRate) -> Levels:
-    """The payload the other way; at a path of others only where the user allows it: it may carry more there."""
-    if seen.is_foreign and not seen.allows_harm:
-        return {}
+def other_direction(setup: Setup, _: FirstRate) -> Levels:
+    """The payload the other way."""
     other = {"send": "receive", "receive": "send"}.get(str(setup.level("direction")))
     return {} if other is None else {"direction": other}
 
@@ -149,10 +152,8 @@ def usual_reads(setup: Setup, _: FirstRate) -> Levels:
     return {} if setup.level("read_size_bytes") == LARGE_BYTES else {"read_size_bytes": LARGE_BYTES}
 
 
-def no_rate(setup: Setup, seen: FirstRate) -> Levels:
-    """The load as fast as it gets; at a path of others only where the user allows it."""
-    if seen.is_foreign and not seen.allows_harm:
-        return {}
+def no_rate(setup: Setup, _: FirstRate) -> Levels:
+    """The load as fast as it gets."""
     offered = setup.level("offered_rate_per_s")
     if isinstance(offered, int | float) and not isinstance(offered, bool):
         return {"offered_rate_per_s": 2.0 * offered}
@@ -188,9 +189,7 @@ _MIN_RATE_BPS = 100_000
 def as_datagrams(setup: Setup, seen: FirstRate) -> Levels:
     """Datagrams of UDP at twice the rate: what the path carries, whatever TCP does with it."""
     connections = setup.level("connections")
-    if (seen.is_foreign and not seen.allows_harm) or not isinstance(connections, int):
-        return {}
-    if not seen.rate_bps or seen.rate_bps > _MAX_DATAGRAMS_BPS:
+    if not isinstance(connections, int) or not seen.rate_bps or seen.rate_bps > _MAX_DATAGRAMS_BPS:
         return {}
     if setup.level("transport") != "tcp" or setup.level("workload") not in {"stream", "stream-receive"}:
         return {}
@@ -210,11 +209,14 @@ def other_control(setup: Setup, _: FirstRate) -> Levels:
 
 
 def more_connections(setup: Setup, seen: FirstRate) -> Levels:
-    """Four times as many; on a path of others only a few, unless the user allows more."""
+    """Four times as many; on a path that is spared a few, and not where somebody chose the rate of each."""
     now = setup.level("connections")
-    if not isinstance(now, int) or (seen.is_foreign and not seen.allows_harm and 4 * now > _SEVERAL):
+    if not isinstance(now, int) or now > _MANY:
         return {}
-    return {"connections": 4 * now} if now <= _MANY else {}
+    has_rate = any(setup.level(name) != BY_NAME[name].default for name in ("write_rate_bps", "pacing_rate_bps"))
+    if seen.is_spared and (has_rate or 4 * now > _SEVERAL):
+        return {}
+    return {"connections": 4 * now}
 
 
 _MANY = 16

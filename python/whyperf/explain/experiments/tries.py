@@ -102,6 +102,7 @@ class Try:
         halves: causes whose limit it makes half as high, so that the rate falls as much where one of them limits.
         cost: how long a trial of it takes, as a multiple of others.
         only_for: the kind of goal that it can be of help for; None for each.
+        asks_more: whether it may load the path with more than the load itself asks for.
         if_turned: what it relieves where the payload goes the path's way back; the same as else where there is nothing.
         first: the cause of `relieves` that it is made for with this load; None where the load does not say.
     """
@@ -117,6 +118,7 @@ class Try:
     halves: tuple[Cause, ...] = ()
     cost: float = 1.0
     only_for: Kind | None = None
+    asks_more: bool = False
     if_turned: tuple[Cause, ...] = ()
     first: Callable[[Setup, bool], Cause | None] = lambda _, __: None
 
@@ -157,7 +159,7 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
     """
     single: list[Planned] = []
     for each in TRIES:
-        if each.only_for not in {None, kind}:
+        if each.only_for not in {None, kind} or (each.asks_more and seen.is_spared):
             continue
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
@@ -172,6 +174,15 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     remedies = [each for each in single if each.name in joined]
     return single + together(remedies, lambda factors: setup.possible(factors) == factors)
+
+
+def spared(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[str]:
+    """Names of the experiments that are left out because others may use the path."""
+    if not seen.is_spared:
+        return []
+    made = {each.name for each in planned(setup, seen, kind)}
+    allowed = planned(setup, replace(seen, allows_harm=True), kind)
+    return [each.name for each in allowed if not each.parts and each.name not in made]
 
 
 def making(tries: Sequence[Planned], verdict: Verdict) -> list[Planned]:
@@ -262,11 +273,11 @@ TRIES: tuple[Try, ...] = (
         where_set("think_us", 0),
         first=pauses_of,
     ),
-    Try("no-asked-rate", (Cause.ASKED_RATE, Cause.SLOW_WRITER), no_rate, only_for="rate"),
+    Try("no-asked-rate", (Cause.ASKED_RATE, Cause.SLOW_WRITER), no_rate, only_for="rate", asks_more=True),
     Try("no-delay", (Cause.NAGLE_DELAYED_ACK, Cause.DELAYED_ACK), constant(no_delay=True, cork=False)),
     Try("quick-ack", (Cause.DELAYED_ACK, Cause.NAGLE_DELAYED_ACK), constant(quick_ack=True)),
     Try("delayed-ack", (Cause.QUICK_ACK,), where_set("quick_ack", level=False)),
-    Try("no-pacing", (Cause.PACING_RATE,), where_set("pacing_rate_bps")),
+    Try("no-pacing", (Cause.PACING_RATE,), where_set("pacing_rate_bps"), asks_more=True),
     Try("usual-segments", (Cause.SMALL_MTU,), large_segments),
     Try("offloads", (Cause.OFFLOADS_OFF,), constant(**dict.fromkeys(OFFLOADS, True))),
     Try("own-cpus", (Cause.SHARED_CPU, Cause.SENDER_CPU, Cause.RECEIVER_CPU), own_cpus),
@@ -354,6 +365,7 @@ TRIES: tuple[Try, ...] = (
         # What TCP gets of a short queue, or next to others, is less than what such a path carries.
         may_raise=(Cause.LOCAL_QUEUE, Cause.SMALL_QUEUE, Cause.SHARED_BOTTLENECK),
         only_for="rate",
+        asks_more=True,
     ),
     Try(
         MORE_REQUESTS,
@@ -393,6 +405,7 @@ TRIES: tuple[Try, ...] = (
         is_remedy=False,
         may_raise=_OF_DIRECTION,
         only_for="rate",
+        asks_more=True,
     ),
     Try(
         AFTER_REST,

@@ -31,7 +31,7 @@ def answer_words(
     answer: Answer, rates: tuple[str, str] | None = None, *, goal: str = RATE_NAME, is_open: bool = False
 ) -> str:
     """The headline; `rates` are those without and with the change, or what else was the goal, where they are known, and
-    `is_open` says that experiments were still to be made.
+    `is_open` says that there are experiments which were not made.
     """
     limits = listed([template("limit", cause) for cause in answer.causes])
     values = {
@@ -66,7 +66,7 @@ def headline_of(why: Why) -> str:
         if why.original is not None and answer.gain is not None:
             better = why.original * answer.gain if why.is_of_rate else why.original / answer.gain
             rates = (_amount(why.original, why.unit), _amount(better, why.unit))
-        return answer_words(answer, rates, goal=why.goal, is_open=why.ended in _EARLY)
+        return answer_words(answer, rates, goal=why.goal, is_open=why.ended in _EARLY or bool(why.spared))
     except (KeyError, ValueError, ArithmeticError):
         return f"The answer has no text in this version ({answer.known}: {', '.join(answer.causes) or 'no cause'})."
 
@@ -102,6 +102,13 @@ def not_reproduced_words(why: Why) -> str:
     except (ValueError, OverflowError):
         return "Not reproduced; run it again."
     return f"Not reproduced: the original has {now} now, and had {then} at first; run it again."
+
+
+def spared_words(why: Why) -> str:
+    """The experiments that were left out for the sake of others; "" where there are none, or nothing is open."""
+    if not why.spared or why.answer.known == "proved":
+        return ""
+    return render("answer", "spared", {"names": listed([try_words(name) for name in why.spared])})
 
 
 def outcome_words(tried: Tried) -> str:

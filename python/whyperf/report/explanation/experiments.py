@@ -17,6 +17,7 @@ from whyperf.explain.wording.experiments import (
     headline_of,
     not_reproduced_words,
     shows_words,
+    spared_words,
     try_words,
 )
 
@@ -98,12 +99,16 @@ class Experiments:
     shown: tuple[Rung, ...]
     folded: tuple[Rung, ...]
     left: int
+    spared: str
 
 
 def experiments_view(why: Why, place: str = "") -> Experiments:
     """The experiments, those first that prove the answer, the others in the order of the file: that of the gains."""
     proofs = set(why.answer.tried.split("+")) if why.answer.known == "proved" else set()
     ordered = sorted(why.tried, key=lambda tried: tried.name not in proofs)[: MAX_SHOWN + MAX_FOLDED]
+    left_out = ""
+    with suppress(KeyError):
+        left_out = spared_words(why)
     axis = axis_of(value for tried in ordered for value in (tried.gain, tried.low, tried.high))
     rungs = tuple(_rung(tried, why, axis, is_proof=tried.name in proofs) for tried in ordered)
     return Experiments(
@@ -116,6 +121,7 @@ def experiments_view(why: Why, place: str = "") -> Experiments:
         shown=rungs[:MAX_SHOWN],
         folded=rungs[MAX_SHOWN:],
         left=len(why.tried) - len(rungs),
+        spared=left_out,
     )
 
 

@@ -82,6 +82,16 @@ def tried(setup: Setup, seen: FirstRate = LOOK, kind: Kind = "rate") -> dict[str
             "path-back",
             {"path_rate_back_bps": "same"},
         ),
+        (
+            {"path_rtt_ms": 100.0, "path_rate_bps": 100_000_000, "path_queue": 15_000},
+            "path-with-queue",
+            {"path_queue": "bdp"},
+        ),
+        (
+            {"path_rtt_ms": 2.0, "path_rate_bps": 6_500_000, "path_queue": 15_000},
+            "path-with-queue",
+            {"path_queue": 65_536},
+        ),
         ({}, "after-a-rest", {"rest_s": 2.0, "warmup_s": 0.0}),
         ({}, "busy-polling", {"busy_poll_us": 50}),
     ],

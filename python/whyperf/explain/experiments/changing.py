@@ -286,6 +286,18 @@ def merged_datagrams(setup: Setup, _: FirstRate) -> Levels:
     return {"datagram_merge": True, "datagram_batch": 16}
 
 
+def larger_queue(setup: Setup, _: FirstRate) -> Levels:
+    """A queue that holds what is under way on the path; where it does, one that holds the largest packet of a host."""
+    drops = {"path_discipline": "drop_tail"}
+    wanted = {"path_queue": "bdp"} if not setup.has("path_queue", "bdp") else {"path_queue": _LARGEST_PACKET_BYTES}
+    return {**wanted, **drops}
+
+
+_LARGEST_PACKET_BYTES = 65_536
+"""What TCP hands down at once at most (GSO_LEGACY_MAX_SIZE, include/linux/netdevice.h): a shorter queue may lose a part
+of it, whatever the path carries."""
+
+
 def fast_way_back(setup: Setup, seen: FirstRate) -> Levels:
     """The way back without loss, and as fast as the other one; where it carries the payload, no slower than it was."""
     rate, back = setup.level("path_rate_bps"), setup.level("path_rate_back_bps")

@@ -27,6 +27,7 @@ from whyperf.explain.experiments.changing import (
     kept_open,
     kernels_buffer,
     large_segments,
+    larger_queue,
     longer_path,
     merged_datagrams,
     more_connections,
@@ -295,7 +296,7 @@ TRIES: tuple[Try, ...] = (
     Try(
         "path-with-queue",
         (Cause.SMALL_QUEUE, Cause.BURST_LOSS),
-        constant(path_queue="bdp", path_discipline="drop_tail"),
+        larger_queue,
     ),
     Try(
         "path-with-codel",

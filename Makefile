@@ -194,4 +194,4 @@ prerequisites:
 	@touch $@
 
 clean:    ## removes what was built and installed here; results stay
-	rm -rf target dist .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf target dist .venv .tools python/whyperf/report/bokehjs .mypy_cache .ruff_cache .pytest_cache .hypothesis

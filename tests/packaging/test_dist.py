@@ -87,10 +87,16 @@ def test_it_measures_after_its_installation(wheel: Path, tmp_path: Path) -> None
     install = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", str(wheel)]
     done = subprocess.run(install, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    command = [str(programs / "whyperf"), "run", "-t", "1", "--json", "--no-report"]
+    command = [str(programs / "whyperf"), "run", "-t", "1", "--json", "--report"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (cell,) = json.loads(done.stdout)["cells"]
     assert cell["goodput_bps"]["median"] > 1e8
     manifest = json.loads(next(tmp_path.glob("results/*/trials/001-c0001/manifest.json")).read_text())
     assert set(manifest["versions"].values()) == {version()}
+    # Its charts need no package of the index.
+    (page,) = tmp_path.glob("results/*/report.html")
+    assert page.stat().st_size > 300_000
+    assert not (
+        programs.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/bokeh"
+    ).exists()

@@ -9,9 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import version
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -241,7 +239,12 @@ def document(figures: Iterable[Plot]) -> dict[str, Any]:
     """The document of `figures` (https://docs.bokeh.org/en/latest/docs/reference/document/document.html)."""
     written: dict[int, str] = {}
     roots = [_encoded(figure, written) for figure in figures]
-    return {"version": version("bokeh"), "title": "", "config": _encoded(DocumentConfig(), written), "roots": roots}
+    return {
+        "version": _of_bokehjs("VERSION").strip(),
+        "title": "",
+        "config": _encoded(DocumentConfig(), written),
+        "roots": roots,
+    }
 
 
 def _encoded(value: Any, written: dict[int, str]) -> Any:
@@ -278,9 +281,9 @@ def _not_finite(value: float) -> str:
 
 @cache
 def bokeh_script() -> str:
-    """BokehJS without widgets, tables and WebGL."""
-    found = find_spec("bokeh")
-    assert found is not None
-    assert found.origin is not None
-    script = Path(found.origin).parent / "server" / "static" / "js" / "bokeh.min.js"
-    return f"/* bokeh.min.js */\n{script.read_text(encoding='utf-8')}"
+    """BokehJS without widgets, tables and WebGL: a file of the package bokeh, which scripts/python puts there."""
+    return f"/* bokeh.min.js */\n{_of_bokehjs('bokeh.min.js')}"
+
+
+def _of_bokehjs(name: str) -> str:
+    return files("whyperf.report").joinpath("bokehjs", name).read_text(encoding="utf-8")

@@ -239,6 +239,15 @@ def test_what_raised_the_rate_is_repeated_at_once_and_said_until_then() -> None:
     assert "and not proved. The rate was 8.00 ×" in answer_words(answer)
 
 
+@pytest.mark.parametrize("has_fallen", [False, True])
+def test_a_large_gain_says_nothing_next_to_an_original_that_fell(*, has_fallen: bool) -> None:
+    """The report of losses in bursts: the original stood still in its trial, and what was tried next to it did not."""
+    offloads = next(each for each in REMEDIES if each.name == "offloads")
+    ladder = Ladder([offloads], prior_of(certain(Cause.POLICER, 0.7)), has_fallen=has_fallen)
+    ladder.see({1: {ORIGINAL: 0.0, "offloads": 2e6}})
+    assert answer_of(ladder, []).known == ("not_known" if has_fallen else "likely")
+
+
 @pytest.mark.parametrize(
     ("name", "looks_like", "cause"),
     [

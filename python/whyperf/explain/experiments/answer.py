@@ -161,7 +161,7 @@ def _ranked(beliefs: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def _seeming(ladder: Ladder) -> Planned | None:
     """The remedy that seems to raise the rate most, and was not repeated often enough: of the most probable cause, or
-    by more than noise ever does.
+    by more than noise ever does, unless the load itself is another one by now.
     """
     found = [each for each in ladder.tries if each.is_remedy and not each.parts and each.name in ladder.gains]
     raising = [each for each in found if ladder.gains[each.name].gain >= RAISES_FROM]
@@ -169,7 +169,8 @@ def _seeming(ladder: Ladder) -> Planned | None:
     if first is None:
         return None
     is_probable = ladder.beliefs[_most_probable(ladder.beliefs, first)] >= SEEMS_FROM
-    return first if is_probable or ladder.gains[first.name].low >= DOUBLES else None
+    is_large = ladder.gains[first.name].low >= DOUBLES and not ladder.has_fallen
+    return first if is_probable or is_large else None
 
 
 def _by_remedy(

@@ -294,7 +294,7 @@ def larger_queue(setup: Setup, _: FirstRate) -> Levels:
 
 
 _LARGEST_PACKET_BYTES = 65_536
-"""What TCP hands down at once at most (GSO_LEGACY_MAX_SIZE, include/linux/netdevice.h): a shorter queue may lose a part
+"""The most that TCP hands down at once (GSO_LEGACY_MAX_SIZE, include/linux/netdevice.h): a shorter queue may lose a part
 of it, whatever the path carries."""
 
 

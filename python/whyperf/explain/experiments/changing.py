@@ -294,8 +294,8 @@ def larger_queue(setup: Setup, _: FirstRate) -> Levels:
 
 
 _LARGEST_PACKET_BYTES = 65_536
-"""The most that TCP hands down at once (GSO_LEGACY_MAX_SIZE, include/linux/netdevice.h): a shorter queue may lose a part
-of it, whatever the path carries."""
+"""The most that TCP hands down at once (GSO_LEGACY_MAX_SIZE, include/linux/netdevice.h): a shorter queue may lose a
+part of it, whatever the path carries."""
 
 
 def fast_way_back(setup: Setup, seen: FirstRate) -> Levels:

@@ -32,7 +32,6 @@ TRIED: dict[str, tuple[dict[str, Level], ...]] = {
     "outstanding": ({"outstanding": 2},),
     "burst_count": ({"burst_count": 4},),
     "think_us": ({"think_us": 10},),
-    "rest_s": ({"rest_s": 0.05},),
     "offered_rate_per_s": ({"offered_rate_per_s": 500.0},),
     "arrivals": ({"arrivals": "constant", "offered_rate_per_s": 500.0},),
     "datagram_size_bytes": ({"datagram_size_bytes": 1000},),
@@ -62,6 +61,7 @@ TRIED: dict[str, tuple[dict[str, Level], ...]] = {
     "rtt_probe": ({"rtt_probe_ms": 20, "rtt_probe": "icmp"},),
     "schedule": ({"schedule": "staircase", "schedule_scale": 0.007},),
     "competitor": ({"schedule": "mixed", "schedule_scale": 0.002, "competitor": "reno"},),
+    "rest_s": ({"rest_s": 0.05},),
 }
 #: Factors that say where and how long, or what the cell is tried with. tests/kernels tries ktls and SCTP, where kernels
 #: have them.
